@@ -10,6 +10,7 @@ export interface Job {
   predicted_end: string | null; predicted_end_p05: string | null; predicted_end_p95: string | null;
   migrations: number; checkpoints: number; method: string; cpu_s: number; wall_s: number;
   progress: number | null; share: number | null; memory: number; peak_memory: number; failure: string; warnings?: string[];
+  held?: boolean; suspended?: string | null; labels?: Record<string, string>;
 }
 export interface Page { jobs: Job[]; next: string; counts: Record<State, number>; event: number }
 export interface Change { event: number; at: string | null; job: number; kind: string; from?: State; to?: State }

@@ -23,9 +23,10 @@ export function Job() {
   if (first.error) return <main><h1>Job {id}</h1><Wrong text={first.error} /></main>;
   if (!job) return <main><h1>Job {id}</h1></main>;
   return <main><h1>Job {labelOf(job)} <span class="name">{job.name}</span> <State state={job.state} /></h1>
-    <p>{job.why}</p>
+    <p>{job.held && <b>held. </b>}{job.suspended && <b>suspended since {moment(job.suspended)}. </b>}{job.why}</p>
+    {job.labels && <p>{Object.entries(job.labels).map(([k, v]) => <a class="label" href={`#/jobs?label=${encodeURIComponent(`${k}=${v}`)}`}>{k}={v}</a>)}</p>}
     {!isOver(job.state) && <div class="actions" role="toolbar" aria-label="Actions">
-      {verbs.map((v) => <button onClick={() => askFor([job], v)}>{v[1]}…</button>)}</div>}
+      {verbs.filter((v) => v[3](job)).map((v) => <button onClick={() => askFor([job], v)}>{v[1]}…</button>)}</div>}
     <nav class="tabs" aria-label="Of this job">{tabs.map(([name, title]) =>
       <a href={`#/job/${id}${name && "/" + name}`} aria-current={tab === name ? "page" : undefined}>{title}</a>)}</nav>
     {tab === "" && <Overview job={job} />}

@@ -9,9 +9,9 @@ import { at, groupOf, groups, isOver, moment, now, percent, span } from "./words
 const rowHeight = 37;
 const pageSize = 200;
 const fields = "id,name,state,cluster,procs,submitted,started,ended,deadline,deadline_met,p_deadline,predicted_end," +
-  "why,user,pending,index,array,exit_code";
+  "why,user,pending,index,array,exit_code,held,suspended";
 const columns = ["Job", "Name", "State", "Cluster", "Cores", "Submitted", "Ran", "Predicted end", "Deadline", "Chance"];
-const filters = ["state", "text", "name", "program", "cluster", "deadline", "users"];
+const filters = ["state", "text", "name", "program", "cluster", "label", "deadline", "users"];
 
 const chosen = signal<Set<number>>(new Set());
 export const labelOf = (j: Job) => (j.array && j.index != null ? `${j.array}_${j.index}` : `${j.id}`);
@@ -114,6 +114,7 @@ export function Jobs() {
       <select aria-label="Deadline" value={query.get("deadline") ?? ""} onChange={(e) => setQuery({ deadline: e.currentTarget.value })}>
         <option value="">Any deadline</option><option value="with">With a deadline</option><option value="without">Without</option>
         <option value="met">Met</option><option value="missed">Missed</option></select>
+      {query.get("label") && <button onClick={() => setQuery({ label: "" })}>label {query.get("label")} ✕</button>}
       {query.get("cluster") && <button onClick={() => setQuery({ cluster: "" })}>on {query.get("cluster")} ✕</button>}
     </div>
     {error && <Wrong text={error} />}
@@ -149,7 +150,7 @@ function Row({ j, n, focused }: { j: Job; n: number; focused: boolean }) {
       onChange={() => toggle(j.id)} /></span>
     <span role="gridcell"><a href={`#/job/${j.id}`}>{labelOf(j)}</a>{j.pending ? <small> +{j.pending - 1}</small> : ""}</span>
     <span role="gridcell" title={j.name}>{j.name}</span>
-    <span role="gridcell" title={j.why}><State state={j.state} />{groupOf(j.state) === "waiting" && <small> {j.why}</small>}</span>
+    <span role="gridcell" title={j.why}><State state={j.state} />{j.held && <small> held</small>}{j.suspended && <small> suspended</small>}{groupOf(j.state) === "waiting" && <small> {j.why}</small>}</span>
     <span role="gridcell">{j.cluster}</span><span role="gridcell" class="number">{j.procs}</span>
     <span role="gridcell">{moment(j.submitted)}</span><span role="gridcell" class="number">{span(ran)}</span>
     <span role="gridcell">{isOver(j.state) ? moment(j.ended) : moment(j.predicted_end)}</span>
@@ -157,14 +158,21 @@ function Row({ j, n, focused }: { j: Job; n: number; focused: boolean }) {
 }
 
 /** What can be done with jobs, each with what will happen. */
-export const verbs: [path: string, title: string, text: string][] = [
-  ["cancel", "Cancel", "The program is told to end, and ended after its time of grace. What it wrote so far is kept."],
-  ["checkpoint", "Checkpoint", "The program is frozen for a moment while its state is saved, and runs on."],
-  ["migrate", "Migrate", "The program is saved, stopped, and continued on the cluster where it is expected to end soonest."],
+type Verb = [path: string, title: string, text: string, fits: (j: Job) => boolean];
+const isRunning = (j: Job) => j.state === "RUNNING";
+export const verbs: Verb[] = [
+  ["cancel", "Cancel", "The program is told to end, and ended after its time of grace. What it wrote so far is kept.", (j) => !isOver(j.state)],
+  ["checkpoint", "Checkpoint", "The program is frozen for a moment while its state is saved, and runs on.", isRunning],
+  ["migrate", "Migrate", "The program is saved, stopped, and continued on the cluster where it is expected to end soonest.", isRunning],
+  ["hold", "Hold", "The job is not started until it is released.", (j) => groupOf(j.state) === "waiting" && !j.held],
+  ["release", "Release", "The job may start as soon as there is room for it.", (j) => Boolean(j.held)],
+  ["suspend", "Suspend", "The program stands still and keeps its cores and memory until it is resumed.", (j) => isRunning(j) && !j.suspended],
+  ["resume", "Resume", "The program runs on.", (j) => Boolean(j.suspended)],
+  ["requeue", "Requeue", "The program is saved if it can be, stopped, and started again later.", isRunning],
 ];
 
-export function askFor(jobs: Job[], [path, title, text]: (typeof verbs)[number]) {
-  const open = jobs.filter((j) => !isOver(j.state));
+export function askFor(jobs: Job[], [path, title, text, fits]: Verb) {
+  const open = jobs.filter(fits);
   const ids = open.map((j) => j.id).join(" ");
   question.value = { title: `${title} ${open.length === 1 ? `job ${ids}` : `${open.length} jobs`}?`, text, command: `godwit ${path} ${ids}`,
     act: async () => {
@@ -174,8 +182,8 @@ export function askFor(jobs: Job[], [path, title, text]: (typeof verbs)[number])
 }
 
 function Actions({ rows }: { rows: Job[] }) {
-  const all = rows.filter((j) => chosen.value.has(j.id)), open = all.some((j) => !isOver(j.state));
+  const all = rows.filter((j) => chosen.value.has(j.id));
   return <div class="actions" role="toolbar" aria-label="Actions"><b>{all.length} selected</b>
-    {verbs.map((v) => <button disabled={!open} onClick={() => askFor(all, v)}>{v[1]}…</button>)}
+    {verbs.map((v) => <button disabled={!all.some(v[3])} onClick={() => askFor(all, v)}>{v[1]}…</button>)}
     <button onClick={() => { chosen.value = new Set(); }}>Clear selection</button></div>;
 }

@@ -29,6 +29,7 @@ inputs: [count.sh]
 deadline: 10m
 progress: 'step (\d+)/(\d+)'
 checkpoint: restart
+labels: {sweep: "3"}
 `
 
 // TestTheDashboardInABrowser is one test for all pages: starting a browser takes longer than looking at one.
@@ -60,7 +61,8 @@ func (b *bed) seeJobs() {
 		return len(fetch[api.JobPage](b, "/v1/jobs?state=done,failed&limit=100").Jobs) == 12
 	})
 	for query, state := range map[string]string{"": "", "?state=done": "state=done&", "?state=failed": "state=failed&",
-		"?text=SWEEP-1": "text=sweep-1&"} {
+		"?text=SWEEP-1":    "text=sweep-1&",
+		"?label=sweep%3D3": "label=sweep%3D3&"} {
 		b.visit("#/jobs"+query, "Jobs")
 		var want []string
 		for _, j := range fetch[api.JobPage](b, "/v1/jobs?"+state+"limit=100").Jobs {
@@ -76,6 +78,8 @@ func (b *bed) seeJobs() {
 	b.see("that a job is selected", `document.querySelector(".actions b")?.textContent === "1 selected"`)
 	b.do(chromedp.KeyEvent("x"))
 	b.see("that none is", `!document.querySelector(".actions")`)
+	b.visit("#/jobs?label=sweep%3D3", "Jobs")
+	b.see("the job with a label", `document.querySelectorAll("[data-job]").length === 1`)
 }
 
 // seeCharts compares the values of the charts of a job with those of the broker.
@@ -111,7 +115,7 @@ func (b *bed) seeMove(id string) {
 	b.Helper()
 	b.visit("#/job/"+id, "Job "+id)
 	b.godwit("migrate", id)
-	b.see("both clusters in the timeline", `document.querySelectorAll(".timeline i.running").length === 2 &&
+	b.see("both clusters in the timeline", `document.querySelectorAll(".timeline i.running").length >= 2 &&
 		document.querySelectorAll(".timeline .lane").length === 3`)
 	b.see("what is now predicted", `document.querySelector("table.values").querySelectorAll("tbody tr").length > 1`)
 }

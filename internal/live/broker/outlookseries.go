@@ -45,11 +45,15 @@ func (t *turn) noteOutlook(j *job, v *wire.Vitals) {
 	t.b.outlooks = append(t.b.outlooks, o)
 }
 
-// ListOutlooks lists what was predicted of a job, oldest first.
+// ListOutlooks lists what was predicted of a job, oldest first. The agent of one that runs tells how it is while
+// somebody asks; else it does so only when something changes.
 func (b *Broker) ListOutlooks(ctx context.Context, ref string) (*View, []store.Outlook, error) {
-	_, v, err := b.findJob(ctx, ref)
+	j, v, err := b.findJob(ctx, ref)
 	if err != nil {
 		return nil, nil, err
+	}
+	if j != nil && v.State == core.Running {
+		b.watchAgent(j)
 	}
 	list, err := b.opt.Store.ListOutlooks(ctx, v.ID)
 	return v, list, err

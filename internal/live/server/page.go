@@ -22,7 +22,8 @@ const (
 
 // pageParameters are those of which any has a list answered as a page. Clients of before
 // have none of them, and are answered with a plain list.
-var pageParameters = []string{"cursor", "limit", "fields", "state", "cluster", "program", "name", "text", "deadline"}
+var pageParameters = []string{"cursor", "limit", "fields", "state", "cluster", "program", "name", "text", "label",
+	"deadline"}
 
 func wantsPage(r *http.Request) bool {
 	q := r.URL.Query()
@@ -77,7 +78,8 @@ func parseStates(text string) ([]core.State, error) {
 // parseSearch reads which page is wanted.
 func parseSearch(r *http.Request) (q store.Search, err error) {
 	q = store.Search{Cluster: r.FormValue("cluster"), Name: r.FormValue("name"), Program: r.FormValue("program"),
-		Text: r.FormValue("text"), Deadline: store.DeadlineFilter(r.FormValue("deadline")), Limit: defaultPage}
+		Text: r.FormValue("text"), Label: r.FormValue("label"),
+		Deadline: store.DeadlineFilter(r.FormValue("deadline")), Limit: defaultPage}
 	if text := r.FormValue("limit"); text != "" {
 		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > maxPage {
 			return q, &badinput.Error{Field: "limit", Value: text, Want: "a number from 1 to " + strconv.Itoa(maxPage)}

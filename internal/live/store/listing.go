@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/observe/history"
@@ -34,6 +36,7 @@ type Search struct {
 	Name     string // exactly
 	Program  string // exactly, as histories name it
 	Text     string // somewhere in name or program; A to Z in either case
+	Label    string // name=value, or a name
 	Deadline DeadlineFilter
 	Now      core.Time  // for Deadline
 	Below    core.JobID // only numbers below this one; 0: all
@@ -79,7 +82,7 @@ type Outlook struct {
 
 // NeedsScan reports whether no index finds what is wanted.
 func (q *Search) NeedsScan() bool {
-	return q.Cluster != "" || q.Text != "" || q.Deadline != AnyDeadline
+	return q.Cluster != "" || q.Text != "" || q.Label != "" || q.Deadline != AnyDeadline
 }
 
 // ProgramName is what a job is listed as, and found by.
@@ -93,9 +96,10 @@ func (j *Job) ProgramName() string {
 
 // MatchesJob reports whether a job is searched for.
 func (q *Search) MatchesJob(j *Job) bool {
-	if j.Spec == nil || q.Below != 0 && j.ID >= q.Below || q.Cluster != "" && q.Cluster != j.Cluster ||
-		q.Name != "" && q.Name != j.Spec.Name || !contains(q.Users, j.User) || !contains(q.States, j.State) ||
-		!q.matchesDeadline(j) {
+	spec := j.CurrentSpec()
+	if spec == nil || q.Below != 0 && j.ID >= q.Below || q.Cluster != "" && q.Cluster != j.Cluster ||
+		q.Name != "" && q.Name != spec.Name || !contains(q.Users, j.User) || !contains(q.States, j.State) ||
+		!q.matchesDeadline(j) || !strings.Contains(LabelText(spec.Labels), q.LabelText()) {
 		return false
 	}
 	if q.Program == "" && q.Text == "" {
@@ -103,7 +107,30 @@ func (q *Search) MatchesJob(j *Job) bool {
 	}
 	program, text := j.ProgramName(), lowerLatin(q.Text)
 	return (q.Program == "" || q.Program == program) &&
-		(strings.Contains(lowerLatin(j.Spec.Name), text) || strings.Contains(lowerLatin(program), text))
+		(strings.Contains(lowerLatin(spec.Name), text) || strings.Contains(lowerLatin(program), text))
+}
+
+// LabelText is labels as a text in which each is found: "" if there are none.
+func LabelText(labels map[string]string) string {
+	text := ""
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		text += name + "=" + labels[name] + "\n"
+	}
+	if text == "" {
+		return ""
+	}
+	return "\n" + text
+}
+
+// LabelText is what is to be found among the labels of a job.
+func (q *Search) LabelText() string {
+	switch {
+	case q.Label == "":
+		return ""
+	case strings.Contains(q.Label, "="):
+		return "\n" + q.Label + "\n"
+	}
+	return "\n" + q.Label + "="
 }
 
 func contains[T comparable](list []T, x T) bool {

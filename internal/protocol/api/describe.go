@@ -34,7 +34,8 @@ func Operations() []Operation {
 	return []Operation{
 		get("/v1/ping", "Who answers", typeOf[Ping]()),
 		get("/v1/jobs", "List jobs, newest first. Without any of the parameters from limit on: a plain list", typeOf[JobPage](),
-			"all", "users", "limit", "cursor", "fields", "state", "cluster", "program", "name", "text", "deadline"),
+			"all", "users", "limit", "cursor", "fields", "state", "cluster", "program", "name", "text", "label",
+			"deadline"),
 		post("/v1/jobs", "Submit a job, or an array", typeOf[Submit](), typeOf[Submitted]()),
 		post("/v1/jobs/bulk", "Submit several jobs", typeOf[SubmitMany](), typeOf[SubmittedMany]()),
 		get("/v1/select", "Jobs that references name", typeOf[[]Job](), "job", "newest"),

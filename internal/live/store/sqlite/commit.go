@@ -18,7 +18,7 @@ type statements struct {
 	reading, thin, drop, array, arrayDone                      *sql.Stmt
 	flow, flowKeep, flowTask, flowEntry, steps                 *sql.Stmt
 	pool, poolKeep, poolChunk                                  *sql.Stmt
-	listing, listingKeep, outlook                              *sql.Stmt
+	listing, listingKeep, listingName, listingLabels, outlook  *sql.Stmt
 	begin, commit                                              *sql.Stmt
 }
 
@@ -73,10 +73,13 @@ func (t *statements) statementTexts() map[**sql.Stmt]string {
 			WHERE number = ?1`,
 		&t.poolChunk: `INSERT INTO pool_chunks (pool, n, sum, body) VALUES (?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET sum = excluded.sum, body = excluded.body`,
-		&t.listing: `INSERT INTO listing (number, user, state, cluster, name, program, deadline, ended)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		&t.listing: `INSERT INTO listing (number, user, state, cluster, name, program, deadline, ended, labels)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET user = excluded.user, state = excluded.state, cluster = excluded.cluster,
-			name = excluded.name, program = excluded.program, deadline = excluded.deadline, ended = excluded.ended`,
+			name = excluded.name, program = excluded.program, deadline = excluded.deadline, ended = excluded.ended,
+			labels = excluded.labels`,
+		&t.listingName:   "UPDATE listing SET name = ?2 WHERE number = ?1 AND name <> ?2",
+		&t.listingLabels: "UPDATE listing SET labels = ?2 WHERE number = ?1 AND labels <> ?2",
 		&t.listingKeep: `UPDATE listing SET state = ?2, cluster = ?3, deadline = ?4, ended = ?5
 			WHERE number = ?1 AND (state <> ?2 OR cluster <> ?3 OR deadline <> ?4 OR ended <> ?5)`,
 		&t.outlook: `INSERT INTO outlooks (job, at, early, middle, late, chance) VALUES (?, ?, ?, ?, ?, ?)

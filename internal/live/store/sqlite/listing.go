@@ -18,12 +18,32 @@ import (
 // putListing brings the short row of a job up to date. Its index is written only where its state changes.
 func (s *Store) putListing(ctx context.Context, j *store.Job) error {
 	if j.Spec != nil {
-		_, err := s.stmts.listing.ExecContext(ctx, int64(j.ID), j.User, int64(j.State), j.Cluster, j.Spec.Name,
-			j.ProgramName(), int64(j.Deadline), int64(j.Ended))
+		spec := j.CurrentSpec()
+		_, err := s.stmts.listing.ExecContext(ctx, int64(j.ID), j.User, int64(j.State), j.Cluster, spec.Name,
+			j.ProgramName(), int64(j.Deadline), int64(j.Ended), store.LabelText(spec.Labels))
 		return err
+	}
+	if c := j.Changed; c != nil {
+		if err := s.putChanged(ctx, j.ID, c); err != nil {
+			return err
+		}
 	}
 	_, err := s.stmts.listingKeep.ExecContext(ctx, int64(j.ID), int64(j.State), j.Cluster, int64(j.Deadline),
 		int64(j.Ended))
+	return err
+}
+
+// putChanged notes what the user of a job has changed of it.
+func (s *Store) putChanged(ctx context.Context, id core.JobID, c *store.Changed) error {
+	if c.Name != "" {
+		if _, err := s.stmts.listingName.ExecContext(ctx, int64(id), c.Name); err != nil {
+			return err
+		}
+	}
+	if c.Labels == nil && !c.NoneOf {
+		return nil
+	}
+	_, err := s.stmts.listingLabels.ExecContext(ctx, int64(id), store.LabelText(c.Labels))
 	return err
 }
 
@@ -156,6 +176,9 @@ func addFilters(c *conditions, q *store.Search) {
 		like := "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(q.Text) + "%"
 		c.addCondition(`(name LIKE ? ESCAPE '\' OR program LIKE ? ESCAPE '\')`, like, like)
 	}
+	if q.Label != "" {
+		c.addCondition("instr(labels, ?) > 0", q.LabelText())
+	}
 	const met = "(state = 10 AND ended <= deadline)"
 	switch q.Deadline {
 	case store.WithDeadline:
@@ -202,10 +225,12 @@ func decodeListed(text []byte) (*jobfile.Job, error) {
 		Min        int      `json:"min"`
 		Max        int      `json:"max"`
 		Confidence float64  `json:"confidence"`
+
+		Labels map[string]string `json:"labels"`
 	}
 	err := json.Unmarshal(text, &listed)
 	return &jobfile.Job{Name: listed.Name, Argv: listed.Argv, Min: listed.Min, Max: listed.Max,
-		Confidence: listed.Confidence}, err
+		Confidence: listed.Confidence, Labels: listed.Labels}, err
 }
 
 // numberList is numbers as SQL has them: there may be more than a statement can have arguments.

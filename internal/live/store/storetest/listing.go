@@ -27,6 +27,7 @@ func searchJobs(n int) []store.Job {
 			j.Deadline = 0
 		}
 		spec := aSpec()
+		spec.Labels = map[string]string{"sweep": fmt.Sprint(i % 3), "app": "qr"}
 		spec.Name, spec.Argv = fmt.Sprintf("Job_%d%%", i%7), []string{"/bin/" + []string{"Qr", "lu"}[i%5%2], "1"}
 		j.Spec = spec
 		all = append(all, j)
@@ -41,6 +42,9 @@ func testSearch(f *fixture) {
 	jobs[7].State, jobs[7].Cluster, jobs[8].Ended, jobs[8].State = core.Done, "new", 3, core.Cancelled
 	changed := []store.Job{jobs[7], jobs[8]}
 	changed[0].Spec, changed[1].Spec = nil, nil
+	changed[0].Changed = &store.Changed{Name: "other", Labels: map[string]string{"b": "1", "a": "2"}}
+	changed[1].Changed = &store.Changed{NoneOf: true}
+	jobs[7].Changed, jobs[8].Changed = changed[0].Changed, changed[1].Changed
 	f.commitBatch(&store.Batch{Jobs: changed})
 	for _, q := range []store.Search{
 		{}, {Below: 20}, {Users: []string{"ada"}}, {Users: []string{"bob", "ada"}}, {Users: []string{"eve"}},
@@ -49,7 +53,9 @@ func testSearch(f *fixture) {
 		{Name: "Job_3%", Users: []string{"ada"}, States: []core.State{core.Done}},
 		{Program: "Qr", Users: []string{"ada", "bob"}}, {Program: "qr"}, {Text: "QR"},
 		{Text: "job_3%"}, {Text: "_3"}, {Text: "%%"},
-		{Text: "nothing"}, {Users: []string{"ada"}, Text: "lu", States: []core.State{core.Running, core.Cancelled}},
+		{Label: "sweep=1"}, {Label: "sweep"}, {Label: "b=1"}, {Label: "a=2", Users: []string{"bob"}}, {Label: "p=qr"},
+		{Name: "other"}, {Text: "nothing"},
+		{Users: []string{"ada"}, Text: "lu", States: []core.State{core.Running, core.Cancelled}},
 		{Deadline: store.WithDeadline}, {Deadline: store.NoDeadline, Users: []string{"ada"}},
 		{Deadline: store.MetDeadline},
 		{Deadline: store.MissedDeadline}, {Deadline: store.MissedDeadline, Now: 30},
