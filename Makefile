@@ -359,6 +359,7 @@ experiments: godwit ## build the experiments of the papers, build/godwit-experim
 run-experiments: build experiments ## run the experiments of the papers and write docs/experiments
 	$(BUILD)/godwit-experiments koala
 	$(BUILD)/godwit-experiments workflow
+	$(BUILD)/godwit-experiments grads
 	$(BUILD)/godwit-experiments adaptive
 	$(BUILD)/godwit-experiments models
 

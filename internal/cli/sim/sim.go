@@ -51,8 +51,9 @@ const simExample = `  # EASY backfilling on a trace: totals as JSON, one CSV row
   # Both approaches beside each other
   godwit sim --scenario scenarios/koala/w2m.yaml --compare pra/egs,pwa/egs
 
-  # Was each decision to move an application right, over a sweep of matrix sizes?
-  godwit sim --scenario scenarios/grads/qr-size-sweep.yaml --compare default,forced
+  # Was each decision to move an application right, over a sweep of sizes?
+  godwit sim --scenario scenarios/grads/qr-size-sweep.yaml \
+      --compare default,forced
 
   # Keep the log of a run, and prove that it can be replayed
   godwit sim --scenario scenarios/koala/wm.yaml --log wm.jsonl.gz

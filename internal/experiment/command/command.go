@@ -44,12 +44,12 @@ program godwit that lies beside this one.`,
   godwit-experiments workflow --out /tmp/report`,
 	}
 	a.SetUpRoot(root, "  godwit-experiments help koala", []term.Section{
-		{Title: "In the simulator", Names: []string{"koala", "workflow"}},
+		{Title: "In the simulator", Names: []string{"koala", "workflow", "grads"}},
 		{Title: "Measurements of this machine", Names: []string{"adaptive", "predictions", "models", "nodes", "skeletons"}},
 		{Title: "About godwit-experiments", Names: []string{"help", "completion", "version"}},
 	})
-	root.AddCommand(a.koalaCommand(), a.workflowCommand(), a.adaptiveCommand(), a.predictionsCommand(), a.modelsCommand(),
-		a.nodesCommand(), a.skeletonsCommand())
+	root.AddCommand(a.koalaCommand(), a.workflowCommand(), a.gradsCommand(), a.adaptiveCommand(), a.predictionsCommand(),
+		a.modelsCommand(), a.nodesCommand(), a.skeletonsCommand())
 	root.AddCommand(a.sensorCommand(), a.spinnerCommand())
 	root.InitDefaultHelpCmd()
 	return root
