@@ -48,6 +48,7 @@ int main(int argc, char **argv)
 				own[i * width + c] = (double)(((first_of(rank, n) + i) * width + c) * 7919 % 1009 + 1) / 1009;
 	}
 
+	SRS_Progress(step, steps);
 	for (; step < steps; step++) {
 		if (SRS_Check_Stop())
 			return end();

@@ -54,6 +54,7 @@ int main(int argc, char **argv)
 		rho = dot(r, r);
 	}
 
+	SRS_Progress(step, steps);
 	for (; step < steps; step++) {
 		if (SRS_Check_Stop())
 			return end();

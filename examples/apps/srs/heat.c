@@ -22,6 +22,7 @@ int main(int argc, char **argv)
 				plate[r * n + c] = (double)((top + r) * 7919 % 1009 + c * 104729 % 2003);
 	}
 
+	SRS_Progress(step, steps);
 	for (; step < steps; step++) {
 		if (SRS_Check_Stop())
 			return end();

@@ -8,6 +8,7 @@ int main(int argc, char **argv)
 	const int one = 1;
 	const double plus = 1, minus = -1;
 	int *pivots = room((size_t)(local_rows + nb) * sizeof *pivots), info;
+	SRS_Progress(panel < n ? panel : n, n);
 	for (; panel < n; panel += nb) {
 		if (SRS_Check_Stop())
 			return end_matrix("lu", 0);

@@ -7,6 +7,7 @@ int main(int argc, char **argv)
 	begin_matrix(argc, argv);
 	int query = -1, info;
 	double *tau = room((size_t)local_cols * sizeof *tau), want[2] = {0, 0};
+	SRS_Progress(panel < n ? panel : n, n);
 	for (; panel < n; panel += nb) {
 		if (SRS_Check_Stop())
 			return end_matrix("qr", 0);
