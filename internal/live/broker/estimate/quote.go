@@ -80,6 +80,9 @@ func (e *Estimator) fillQuote(ctx context.Context, q *Quote, c *Cluster, spec *j
 		ahead, why = e.queueWait(ctx, c, spec)
 		q.Reason += "; " + why
 	}
+	if need.IsKnown() {
+		q.Run = need.RuntimeElsewhere(c.Speed, max(1, spec.Min), share, predict.Point(0))
+	}
 	if c.Managed || idle < spec.Min {
 		q.Wait = ahead
 		if !ahead.IsKnown() {
@@ -90,7 +93,6 @@ func (e *Estimator) fillQuote(ctx context.Context, q *Quote, c *Cluster, spec *j
 	if !need.IsKnown() {
 		return
 	}
-	q.Run = need.RuntimeElsewhere(c.Speed, max(1, spec.Min), share, predict.Point(0))
 	f := predict.FinishTime(q.Wait, q.Transfer, need, c.Speed, max(1, spec.Min), share)
 	q.Finish = f
 	if spec.Deadline > 0 {
