@@ -128,6 +128,8 @@ func othersCounted(t *testing.T) {
 		held := batchtest.FreshUsage(t, newManager(t, gridengine.Options{}))
 		return held[d.JobPrefix()] == 5 && held[other.JobPrefix()] == 1 && held[""] == 1
 	})
+	// One that is deleted while it is on its way to its host may hold its slot for ever.
+	w.WaitUntil("what was handed in by hand to run", func() bool { return stateOf(t, hand) == "r" })
 	ask(t, "qdel", hand)
 	w.WaitUntil("what was handed in by hand to count no more", func() bool {
 		held := batchtest.FreshUsage(t, newManager(t, gridengine.Options{}))
@@ -245,6 +247,17 @@ func broken(t *testing.T) {
 	if list, err := newManager(t, gridengine.Options{}).ListQueue(t.Context(), "gw-"); err != nil || len(list) > 0 {
 		t.Error("left in the queue:", list, err)
 	}
+}
+
+// stateOf is the state of a job of ours as qstat has it: r if it runs, t on its way to its host.
+func stateOf(t *testing.T, job string) string {
+	t.Helper()
+	for line := range strings.Lines(ask(t, "qstat")) {
+		if f := strings.Fields(line); len(f) > 4 && f[0] == job {
+			return f[4]
+		}
+	}
+	return ""
 }
 
 // The agent does not know of this limit.
