@@ -104,7 +104,7 @@ func remoteCommand(host, line string, getenv func(string) string) []string {
 }
 
 // ErrNoHelper says that the manager of a cluster has no room for more than the job's own processes on its hosts.
-var ErrNoHelper = errors.New("Grid Engine would take a core of the job for it")
+var ErrNoHelper = errors.New("its manager, Grid Engine, would take a core of the job for it")
 
 // HelperCommand is how the command of a helper of the agent gets to another host of the attempt: as a step of the
 // attempt's own job in Slurm, that takes nothing from the others, else by ssh.
