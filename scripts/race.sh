@@ -10,6 +10,8 @@ GO=${GO:-go}
 # `make race-all` runs them too.
 elsewhere='./sandbox
 ./internal/live/daemon
+./internal/e2e
+./internal/e2e/browser
 ./internal/cli
 ./internal/host/checkpoint/sandbox
 ./internal/host/checkpoint/native
