@@ -20,7 +20,7 @@ printf 'clusters:\n  - {name: left, slots: 2}\n  - {name: right, slots: 2}\ninte
 now() { date +%s.%N; }
 since() { echo "$(now) $1" | awk '{printf "%.2f s", $1 - $2}'; }
 
-# start NAME CLUSTER: starts the program in a folder of its own and prints its number.
+# start NAME: starts the program in a folder of its own and prints its number.
 start() {
 	mkdir "$dir/$1"
 	cp "$root/examples/jobs/train.py" "$dir/$1"
